@@ -250,11 +250,6 @@ class Tweedie(LogLink):
         return self.power
 
 
-def risk_factor(loss: Loss, exposure: FloatArray | None) -> FloatArray | None:
-    """The factors of the weights of rows with this exposure, if there is one."""
-    return loss.weight_of(exposure) if isinstance(loss, LogLink) and exposure is not None else None
-
-
 def _log(y: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Whether y > 0, and log y there, else 0."""
     positive = np.asarray(y > 0)

@@ -88,6 +88,10 @@ class Loss(ABC):
         """What the rounding error of the conjugate is relative to, for y that is rounded too."""
         raise TypeError(f"{self} is a function of y - z")
 
+    def weight_of(self, exposure: FloatArray) -> FloatArray:
+        """The factors of the weights in the risk of rows whose targets are per unit of this exposure."""
+        raise TypeError(f"{self} takes no exposure")
+
     def in_units(self, sigma: float) -> tuple["Loss", float]:
         """The loss l' and the factor c with l(sigma y, sigma z) = c l'(y, z)."""
         return (self if sigma == 1.0 else InUnits(self, sigma)), 1.0

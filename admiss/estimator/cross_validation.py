@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.validation import (
     AllowsMissing,
-    Samples,
     balanced,
     feature_names,
     read_random_state,
@@ -225,7 +224,8 @@ class SplitsRows:
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **weights, **params)
             return dict(routed.splitter.split) if hasattr(self.cv, "split") else {}
-        refuse_arguments(self, set(params) - {"groups"})
+        if unknown := set(params) - {"groups"}:
+            refuse_arguments(self, unknown)
         given = {name: value for name, value in params.items() if value is not None}
         if given and not hasattr(self.cv, "split"):
             raise ValueError(f"groups need a splitter that uses them, such as cv=GroupKFold(5), not cv={self.cv!r}.")
@@ -279,15 +279,11 @@ class SearchedModel(SplitsRows, AllowsMissing, BaseEstimator):
                     setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
-        """The rows of a fit."""
-        return read_samples(self, X, y, sample_weight, task=self._task)
-
     def _read_rows(
         self, X: Any, y: Any, sample_weight: Any, of_split: Mapping[str, Any] = NOTHING, **of_rows: Any
     ) -> FoldedRows:
         """The rows with their folds."""
-        samples = self._read(X, y, sample_weight, **of_rows)
+        samples = read_samples(self, X, y, sample_weight, **of_rows, task=self._task)
         counted = samples.of_positive_weight()
         features = without_traces(counted.X)
         random_state = read_random_state(self.random_state)

@@ -6,7 +6,7 @@ pyarrow). NaN, None, NA and null are missing. The user's data are never modified
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -22,8 +22,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from admiss.estimator.exposure import per_exposure
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled, is_interrupt
+from formulations.log_link import LogLink
+from formulations.losses import LOSSES, resolve_loss
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
 SMALLEST, LARGEST = 1e-120, 1e120
@@ -38,12 +41,20 @@ DAYS = "turn them into days or hours first, for instance with admiss.TableEncode
 
 
 class AllowsMissing:
-    """Mixin of estimators whose features may be missing."""
+    """Mixin of estimators whose features may be missing; a ``loss`` with a log link needs positive targets."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
+        tags.target_tags.positive_only = _has_log_link(self)
         return tags
+
+
+def _has_log_link(estimator: Any) -> bool:
+    """Whether the loss of an estimator, if it has one, has a log link."""
+    loss = getattr(estimator, "loss", None)
+    kind = LOSSES.get(loss) if isinstance(loss, str) else type(loss)
+    return kind is not None and issubclass(kind, LogLink)
 
 
 def refuse_arguments(estimator: Any, unknown: Iterable[str]) -> None:
@@ -87,10 +98,13 @@ class Samples:
         return Samples(self.X[used], [y[used] for y in self.targets], self.s[used], self.classes, codes, exposure)
 
 
-def read_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, *, task: str, reset: bool = True) -> Samples:
+def read_samples(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, exposure: Any = None, *, task: str, reset: bool = True
+) -> Samples:
     """The rows of a regression or a classification, or an error before any work.
 
-    Two classes give one target, 1 for the second; more are told apart one against the rest.
+    Two classes give one target, 1 for the second; more are told apart one against the rest. Only losses with a log link
+    take an exposure.
     """
     rows = read_features(estimator, X, reset=reset)
     if task == "regression":
@@ -103,6 +117,9 @@ def read_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, *, task: st
         positive = range(len(classes)) if len(classes) > 2 else [1]
         samples = Samples(rows, [np.where(codes == c, 1.0, -1.0) for c in positive], s, classes, codes)
     refuse_extremes(samples.targets[0], samples.s, rows, feature_names(estimator))
+    if exposure is not None or _has_log_link(estimator):
+        y, exposure = per_exposure(samples.targets[0], samples.s, exposure, resolve_loss(estimator.loss))
+        samples = replace(samples, targets=[y], exposure=exposure)
     return samples
 
 

@@ -23,7 +23,7 @@ from admiss.estimator.validation import (
 )
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, DesignOptions, fit_design, sums_are_faster
-from admiss.linear.fit import solve_moments, solve_program
+from admiss.linear.fit import solve_moments, solve_on_design
 from admiss.linear.logistic import predictor_range
 from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.linear.squared import TrainingRows
@@ -31,7 +31,7 @@ from admiss.linear.training_sums import TrainingSums
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, plain_value, total
-from formulations.log_link import LogLink, risk_factor
+from formulations.log_link import LogLink
 from formulations.losses import LOSSES, Loss, Squared, resolve_loss
 
 if TYPE_CHECKING:
@@ -100,29 +100,29 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         **others
             Refused.
         """
+        if others:
+            refuse_arguments(self, others)
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Self:
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
             self.__dict__.pop(STATISTICS, None)
             if self.constraints is not None or self.monotonic_cst is not None:
-                self._fit_constrained(X, y, sample_weight, **others)
+                self._fit_constrained(X, y, sample_weight, exposure)
                 return self
-            samples = self._read(X, y, sample_weight, **others).of_positive_weight()
+            samples = read_samples(self, X, y, sample_weight, exposure, task=self._task).of_positive_weight()
             if samples.classes is None:
                 y = samples.targets[0]
                 self.target_range_ = float(y.min()), float(y.max())
             else:
                 self.classes_ = samples.classes
             self._fit_rows(samples, adaptivity, loss)
-            self._set_predictor_range(samples.X, samples.targets[0], samples.s, samples.exposure)
+            if isinstance(loss, LogLink):
+                self._set_predictor_range(loss, samples.X, samples.targets[0], samples.s, samples.exposure)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Samples:
-        """The rows of a fit."""
-        if others:
-            refuse_arguments(self, others)
-        return read_samples(self, X, y, sample_weight, task=self._task)
-
-    def program(self, X: Any, y: Any, sample_weight: Any = None, **others: Any) -> "AdaptiveProgram":
+    def program(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> "AdaptiveProgram":
         """The stated program on these rows as a ``cvxpy.Problem`` that can be read, changed and solved.
 
         Nothing is solved, and the estimator stays as it is. Parameters are those of ``fit``; a classification needs two
@@ -131,16 +131,16 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         from admiss.linear.program import TWO_CLASSES, AdaptiveProgram
 
         model = clone(self)
-        samples = model._read(X, y, sample_weight, **others).of_positive_weight()
+        samples = read_samples(model, X, y, sample_weight, exposure, task=self._task).of_positive_weight()
         if samples.classes is not None:
             model.classes_ = samples.classes
         if len(samples.targets) > 1:
             raise ValueError(TWO_CLASSES)
         return AdaptiveProgram(model, samples.X, samples.targets[0], samples.s, samples.exposure)
 
-    def _fit_constrained(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> None:
+    def _fit_constrained(self, X: Any, y: Any, sample_weight: Any, exposure: Any) -> None:
         """Fit the stated program with its constraints."""
-        fitted = self.program(X, y, sample_weight, **others).solve(solver=self.solver)
+        fitted = self.program(X, y, sample_weight, exposure).solve(solver=self.solver)
         read_features(self, X, reset=True)
         for name, value in vars(fitted).items():
             if name.endswith("_"):
@@ -190,23 +190,22 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
                 return
         design = fit_design(X, s, adaptivity, options)
         penalty = self._penalty(design, X, s)
-        factor = risk_factor(loss, samples.exposure)
         fits = []
         for y in targets:
-            fits.append(solve_program(design, X, y, s, loss, penalty, self.solver, factor))
+            fits.append(solve_on_design(design, X, y, s, loss, penalty, self.solver, samples.exposure))
         if len(fits) == 1:
             self._adopt(design, *fits[0])
         else:
             self._adopt(design, np.array([w for w, _ in fits]), total([certificate for _, certificate in fits]))
 
-    def _set_predictor_range(self, X: FloatArray, y: FloatArray, s: FloatArray, exposure: FloatArray | None) -> None:
+    def _set_predictor_range(
+        self, loss: LogLink, X: FloatArray, y: FloatArray, s: FloatArray, exposure: FloatArray | None
+    ) -> None:
         """Store the range of the predictors of a log link."""
-        loss = resolve_loss(self.loss)
-        if isinstance(loss, LogLink):
-            factor = risk_factor(loss, exposure)
-            z = self.design_.predictor(X, self.coefficients_ * self.design_.column_scale)
-            low, high = predictor_range(z, y, s if factor is None else s * factor, loss)
-            self.predictor_range_ = float(low), float(high)
+        z = self.design_.predictor(X, self.coefficients_ * self.design_.column_scale)
+        weights = s if exposure is None else s * loss.weight_of(exposure)
+        low, high = predictor_range(z, y, weights, loss)
+        self.predictor_range_ = float(low), float(high)
 
     def _adopt(self, design: Design, coefficients: FloatArray, certificate: Certificate) -> None:
         """Store a fit with the evidence of its certificate."""

@@ -23,7 +23,7 @@ from admiss.estimator.cross_validation import (
     SearchedRegressor,
     sample_rows,
 )
-from admiss.estimator.validation import Samples, unchanged_on_error
+from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.design import DesignOptions
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics, training_of
@@ -32,12 +32,11 @@ from admiss.linear.folds import (
     ClassFolds,
     GridOptions,
     folds_of_sums,
+    logistic_folds,
     piecewise_folds,
-    predictor_folds,
     squared_folds,
 )
 from admiss.linear.grid_paths import Task, best_cell, best_tasks, cell_parameters, grid_cells, grid_tasks, joined
-from admiss.linear.log_link import needs_positive_targets, with_exposure
 from admiss.linear.piecewise import PIECEWISE
 from admiss.patterns import missing_once
 from admiss.statistics.row_statistics import RowStatistics, require_squared
@@ -174,7 +173,7 @@ class AdaptiveSearch(SearchedModel):
 
     def _class_folds(self) -> MakeFolds:
         """How the folds of a class are made."""
-        return partial(predictor_folds, loss=self._loss())
+        return partial(logistic_folds, loss=self._loss())
 
     def _is_auto(self) -> bool:
         return isinstance(self.adaptivity, str) and self.adaptivity == AUTO
@@ -344,7 +343,7 @@ monotonic_cst
         if isinstance(loss, Squared):
             return squared_folds
         if isinstance(loss, LogLink):
-            return partial(predictor_folds, loss=loss, max_extrapolation=float(self.max_extrapolation))
+            return partial(logistic_folds, loss=loss, max_extrapolation=float(self.max_extrapolation))
         if isinstance(loss, PIECEWISE):
             return partial(piecewise_folds, loss=loss)
         raise ValueError(
@@ -372,9 +371,6 @@ monotonic_cst
         of_split = self._split_parameters(sample_weight, params)
         return self._fit(X, y, sample_weight, of_split, **({} if exposure is None else {"exposure": exposure}))
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Samples:
-        return with_exposure(super()._read(X, y, sample_weight), exposure, self._loss())
-
     def predict(self, X: Any, exposure: Any = None) -> FloatArray:
         """Predictions of the selected model, see :meth:`AdaptiveRegressor.predict`."""
         return self._model().predict(X, **({} if exposure is None else {"exposure": exposure}))
@@ -383,11 +379,6 @@ monotonic_cst
         """The score of the selected model, see :meth:`AdaptiveRegressor.score`."""
         others = {} if exposure is None else {"exposure": exposure}
         return float(self._model().score(X, y, sample_weight, **others))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = needs_positive_targets(self.loss)
-        return tags
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:
         """Select a model by cross-validation and fit it, from statistics with folds, as :meth:`fit` does from rows.

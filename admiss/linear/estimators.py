@@ -16,13 +16,13 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
+from admiss.estimator.exposure import deviance_explained, read_exposure
 from admiss.estimator.labels import LogOddsClassifier
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import Samples, read_features, unchanged_on_error
+from admiss.estimator.validation import read_features, refuse_arguments, unchanged_on_error
 from admiss.linear.base import STATISTICS, AdaptiveModel
 from admiss.linear.design import Design
 from admiss.linear.fit import solve_moments
-from admiss.linear.log_link import deviance_explained, needs_positive_targets, read_exposure, with_exposure
 from admiss.linear.logistic import clipped
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
@@ -224,12 +224,9 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         **unknown
             Refused.
         """
-        if exposure is not None:
-            unknown["exposure"] = exposure
-        return super().fit(X, y, sample_weight, **unknown)
-
-    def _read(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None, **others: Any) -> Samples:
-        return with_exposure(super()._read(X, y, sample_weight, **others), exposure, resolve_loss(self.loss))
+        if unknown:
+            refuse_arguments(self, unknown)
+        return self._fit(X, y, sample_weight, exposure)
 
     def predict(self, X: Any, exposure: Any = None) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``.
@@ -270,11 +267,6 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         if not isinstance(loss, LogLink):
             return float(r2_score(y, predictions, sample_weight=sample_weight))
         return deviance_explained(loss, y, predictions, sample_weight, exposure)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = needs_positive_targets(self.loss)
-        return tags
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:
         """Fit the model from statistics of the rows, as :meth:`fit` does from the rows.

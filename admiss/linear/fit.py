@@ -54,7 +54,7 @@ DEPENDENT = 1e-10
 TOO_LARGE = 1e8
 
 
-def solve_program(
+def solve_on_design(
     design: Design,
     X: FloatArray,
     y: FloatArray,
@@ -62,18 +62,19 @@ def solve_program(
     loss: Loss,
     penalty: Penalty,
     solver: str,
-    risk_factor: FloatArray | None = None,
+    exposure: FloatArray | None = None,
 ) -> Fit:
     """Coefficients of the columns before they are divided by the scales, for rows of weights ``s``; their certificate.
 
-    Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit. With factors
-    f_i of the rows the risk is (1/S) sum_i s_i f_i l(y_i, z_i): the mean for weights s_i f_i times (1/S) sum_i s_i f_i.
+    Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit. With an
+    exposure, rows have weights v_i in the risk, (1/S) sum_i v_i l(y_i, z_i): it is the mean for these weights times
+    (1/S) sum_i v_i.
     """
-    if risk_factor is not None:
-        weights = s * risk_factor
+    if exposure is not None:
+        weights = s * loss.weight_of(exposure)
         share = float(weights.sum() / s.sum())
         of_mean = penalty.for_target(1.0, share)
-        w, certificate = solve_program(design, X, y, weights, loss, of_mean, solver)
+        w, certificate = solve_on_design(design, X, y, weights, loss, of_mean, solver)
         return w, certificate.in_units(share, 1.0)
     has_structure = design.adaptivity.has_structure()
     fast = solver == "auto" and not has_structure and against_cross_products(design) is None

@@ -33,7 +33,7 @@ from admiss.linear.training_patterns import TrainingPatterns
 from admiss.linear.training_sums import TrainingSums
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred, null_multipliers
-from formulations.log_link import LogLink, risk_factor
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, Loss
 
 # Rules for the range of lambda: that of glmnet, and one of its own for ridge.
@@ -157,7 +157,7 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
 
-def predictor_folds(
+def logistic_folds(
     rows: FoldedRows,
     adaptivity: Adaptivity,
     options: GridOptions,
@@ -173,8 +173,7 @@ def predictor_folds(
     refuse_without_cross_products(design)
     design = options.in_units(design)
     penalties = options.unit_penalties(design, X, rows.s)
-    factor = risk_factor(loss, rows.exposure)
-    factor = np.ones(len(X)) if factor is None else factor
+    factor = np.ones(len(X)) if rows.exposure is None else loss.weight_of(rows.exposure)
     A, q = design.dense(X), factor * rows.s / rows.s.sum()
     parts = [_at_null(EmpiricalRisk(A, y, q, loss), design.free) for y in targets]
     gradient, curvature = (np.max(part, axis=0) for part in zip(*parts, strict=True))

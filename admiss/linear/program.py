@@ -43,8 +43,8 @@ from admiss.linear.stated_program import risk_of, solver_name, stated_erm
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError
 from formulations.erm.program import CompiledERM, compile_erm
-from formulations.log_link import LogLink, risk_factor
-from formulations.losses import Logistic
+from formulations.log_link import LogLink
+from formulations.losses import Logistic, resolve_loss
 
 
 class AdaptiveProgram:
@@ -102,8 +102,7 @@ class AdaptiveProgram:
         model._warn_never_observed(design)
         penalty = model._penalty(design, X, s)
         scaled = UnitProgram.of(design, penalty, loss, float(np.abs(y).max()))
-        factor = risk_factor(loss, exposure)
-        weights = s if factor is None else s * factor
+        weights = s if exposure is None else s * loss.weight_of(exposure)
         scaled = replace(scaled, factor=scaled.factor * float(weights.sum() / s.sum()))
         own_penalty = penalty.for_target(scaled.unit, scaled.factor).in_units(scaled.change)  # with lam as a parameter
         q = weights / power_of_two(weights.max())
@@ -291,7 +290,8 @@ class AdaptiveProgram:
             fitted.design_, fitted.coefficients_ = self._design, np.array(self.coefficients.value)
         if fitted._task == "regression":
             fitted.target_range_ = float(self._rows[1].min()), float(self._rows[1].max())
-            fitted._set_predictor_range(*self._rows)
+            if isinstance(loss := resolve_loss(fitted.loss), LogLink):
+                fitted._set_predictor_range(loss, *self._rows)
         return self._with_names(fitted)
 
     def run(self, problem: cp.Problem, solver: str, options: dict[str, Any]) -> Certificate:

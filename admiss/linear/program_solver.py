@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from admiss.linear.changed_program import check_changed, violation
+from admiss.linear.program_checks import check_changed, violation
 from formulations.certificate import (
     FEASIBLE,
     NOT_CLOSED,

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import centre_of
 from admiss.linear.design import Design, DesignOptions, fit_design
-from admiss.linear.fit import solve_moments, solve_program
+from admiss.linear.fit import solve_moments, solve_on_design
 from admiss.linear.penalty import Penalty
 from admiss.linear.squared import (
     Moments,
@@ -140,7 +140,7 @@ def solve_patterns(rows: TrainingPatterns, design: Design, penalty: Penalty) -> 
     columns = rows.columns(design, 1.0)
     pseudo = rows.rows_around(columns.origin)
     data = pseudo.X, pseudo.y, pseudo.sample_weight
-    w, certificate = solve_program(columns.design, *data, Squared(), penalty, "auto")
+    w, certificate = solve_on_design(columns.design, *data, Squared(), penalty, "auto")
     w[design.free] += columns.origin[-1]
     status = SOLVERS_BOUND if certificate.status == "optimal" else certificate.status
     return w, replace(certificate, status=status, dual=None)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import Affine, BinnedAffine, LowRankAffine, Polynomial
-from admiss.linear.changed_program import violation
+from admiss.linear.program_checks import violation
 from formulations.certificate import SOLVERS_BOUND, SolverError
 from formulations.erm import program as erm_program
 from formulations.losses import Huber, Quantile

@@ -9,24 +9,21 @@ side by a multiple of its width: that is what ``max_extrapolation`` does here. C
 predictors are a number that stands for minus infinity, do not count in that range.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from admiss.estimator.validation import Samples
 from formulations.arrays import FloatArray
 from formulations.log_link import LogLink
-from formulations.losses import LOSSES, Loss
+from formulations.losses import Loss
 
 
 def read_exposure(exposure: Any, loss: Loss, n: int) -> FloatArray | None:
     """The exposure of n rows, or an error if it cannot be one."""
     if exposure is None:
         return None
-    if not isinstance(loss, LogLink):
-        raise ValueError(f"exposure is for losses with a log link ('poisson', 'gamma', 'tweedie'), not for {loss}.")
+    require_log_link(loss)
     e = column_or_1d(check_array(exposure, ensure_2d=False, dtype=np.float64, input_name="exposure"))
     if len(e) != n:
         raise ValueError(f"exposure must have one entry for each of the {n} rows, not {len(e)}.")
@@ -35,10 +32,11 @@ def read_exposure(exposure: Any, loss: Loss, n: int) -> FloatArray | None:
     return np.asarray(e)
 
 
-def needs_positive_targets(loss: str | Loss) -> bool:
-    """Whether a loss, or that of a name, has a log link."""
-    kind = LOSSES.get(loss) if isinstance(loss, str) else type(loss)
-    return kind is not None and issubclass(kind, LogLink)
+def require_log_link(loss: Loss) -> LogLink:
+    """The loss, or an error if it takes no exposure."""
+    if not isinstance(loss, LogLink):
+        raise ValueError(f"exposure is for losses with a log link ('poisson', 'gamma', 'tweedie'), not for {loss}.")
+    return loss
 
 
 def refuse_targets(y: FloatArray, loss: LogLink) -> None:
@@ -52,16 +50,11 @@ def refuse_targets(y: FloatArray, loss: LogLink) -> None:
         raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
 
 
-def with_exposure(samples: Samples, exposure: Any, loss: Loss) -> Samples:
-    """The rows with targets per unit of exposure, and the factors of their weights; after checks of the targets."""
-    e = read_exposure(exposure, loss, len(samples.X))
-    if not isinstance(loss, LogLink):
-        return samples
-    (y,) = samples.targets
-    refuse_targets(y[samples.s > 0], loss)
-    if e is None:
-        return samples
-    return replace(samples, targets=[y / e], exposure=e)
+def per_exposure(y: FloatArray, s: FloatArray, exposure: Any, loss: Loss) -> tuple[FloatArray, FloatArray | None]:
+    """Targets per unit of exposure, and the exposure; the loss must have a log link and take these targets."""
+    e = read_exposure(exposure, loss, len(y))
+    refuse_targets(y[s > 0], require_log_link(loss))
+    return y if e is None else y / e, e
 
 
 def deviance_explained(loss: LogLink, y: Any, predictions: FloatArray, sample_weight: Any, exposure: Any) -> float:
