@@ -41,15 +41,13 @@ def needs_positive_targets(loss: str | Loss) -> bool:
     return kind is not None and issubclass(kind, LogLink)
 
 
-def refuse_targets(y: FloatArray, loss: LogLink) -> None:
+def refuse_signs(y: FloatArray, loss: LogLink) -> None:
     """Raise an error for targets of rows that count which the loss does not have."""
     name = type(loss).__name__
     if loss.b == 0 and y.min() <= 0:
         raise ValueError(f"The {name} loss needs targets larger than 0, and y has values that are 0 or negative.")
     if y.min() < 0:
         raise ValueError(f"The {name} loss needs targets that are 0 or larger, and y has negative values.")
-    if not y.any():
-        raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
 
 
 def with_exposure(samples: Samples, exposure: Any, loss: Loss) -> Samples:
@@ -58,7 +56,10 @@ def with_exposure(samples: Samples, exposure: Any, loss: Loss) -> Samples:
     if not isinstance(loss, LogLink):
         return samples
     (y,) = samples.targets
-    refuse_targets(y[samples.s > 0], loss)
+    used = y[samples.s > 0]
+    refuse_signs(used, loss)
+    if not used.any():
+        raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
     if e is None:
         return samples
     return replace(samples, targets=[y / e], exposure=e)
@@ -70,7 +71,7 @@ def deviance_explained(loss: LogLink, y: Any, predictions: FloatArray, sample_we
     y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
     check_consistent_length(y, predictions)
     s = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    refuse_targets(y[s > 0], loss)
+    refuse_signs(y[s > 0], loss)
     e = np.ones(n) if exposure is None else np.asarray(exposure, dtype=float)
     weights, rate = s * loss.weight_of(e), y / e
     constant = np.full(n, loss.best_constant(rate, weights))
