@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import Affine, BinnedAffine, LowRankAffine, Polynomial
+from admiss.linear import program_solver
 from admiss.linear.changed_program import violation
 from formulations.certificate import SOLVERS_BOUND, SolverError
 from formulations.erm import program as erm_program
@@ -290,6 +291,23 @@ def test_mixed_integer_constraints(loss, lam, l1_ratio):
     program.lam.value, program.l1_ratio.value = 1.0, 0.5
     with pytest.raises(ValueError, match="state it again"):
         program.solve(program.problem + NOTHING)
+
+
+def test_rounded_integers_do_not_raise_the_bound(monkeypatch):
+    """The bound of a loose solve is that of the solver, whatever the objective is after rounding."""
+    w, k = cp.Variable(1), cp.Variable(1, integer=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(k) + cp.sum(w)), [k >= 0, w >= 0, w + 10.0 * k >= 6.0])
+
+    def loose(problem, solver, options):
+        w.save_value(np.zeros(1))
+        k.save_value(np.full(1, 0.6))
+        return cp.OPTIMAL, 0.25
+
+    monkeypatch.setattr(program_solver, "run", loose)
+    with pytest.warns(ConvergenceWarning):
+        certificate = program_solver.ProgramSolver(w, 1.0, 1.0).run(problem, "HIGHS", {})
+    assert certificate.objective == 1.0
+    assert certificate.bound == pytest.approx(0.35, abs=1e-6)
 
 
 def test_penalties_are_parameters():
