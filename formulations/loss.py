@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 class Loss(ABC):
-    """A convex loss; see the table in the module docstring.
+    """A convex loss; see the table in :mod:`formulations.losses`.
 
-    A loss of one's own implements ``value``, ``total`` and ``conjugate_inside``, and ``domain`` if the conjugate is not
-    finite everywhere. Smooth ones have ``derivative`` and ``curvature``, or say ``smooth = False``.
+    A loss of one's own is one of y - z, unless it says ``of_residual = False``: fits centre y, and replace it by
+    residuals. It implements ``value``, ``total`` and ``conjugate_inside``, and ``domain`` if the conjugate is not
+    finite everywhere. Smooth ones have ``derivative``, ``curvature`` and ``largest_curvature``, or say
+    ``smooth = False``.
 
     Examples
     --------
@@ -44,8 +46,8 @@ class Loss(ABC):
     # Whether l depends on y - z alone. Otherwise |l'''| <= l'' in z, and the loss has ``dual_slope`` and the like.
     of_residual: ClassVar[bool] = True
     largest_curvature: ClassVar[float] = 2.0
-    # The c of a conjugate t y + c t^2 / 2.
-    conjugate_curvature: ClassVar[float] = 0.0
+    # The c of a conjugate t y + c t^2 / 2; None if it is not of this form, or not known to be.
+    conjugate_curvature: ClassVar[float | None] = None
 
     @abstractmethod
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
@@ -101,6 +103,7 @@ class Loss(ABC):
 
         Examples
         --------
+        >>> from formulations.losses import Huber
         >>> Huber().description()
         {'name': 'Huber', 'delta': 1.0}
         """
@@ -124,8 +127,9 @@ class InUnits(Loss):
         return self.sigma**2 * self.loss.largest_curvature
 
     @property
-    def conjugate_curvature(self) -> float:  # type: ignore[override]
-        return self.loss.conjugate_curvature / self.sigma**2
+    def conjugate_curvature(self) -> float | None:  # type: ignore[override]
+        c = self.loss.conjugate_curvature
+        return None if c is None else c / self.sigma**2
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         return self.loss.total(self.sigma * y, self.sigma * z, q)

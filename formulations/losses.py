@@ -56,7 +56,7 @@ LARGEST_DELTA = 1e120
 class Squared(Loss):
     """(y - z)^2."""
 
-    conjugate_curvature: ClassVar[float] = 0.5
+    conjugate_curvature: ClassVar[float | None] = 0.5
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
@@ -94,7 +94,7 @@ class Huber(Loss):
     [0.25, 5.0]
     """
 
-    conjugate_curvature: ClassVar[float] = 0.5
+    conjugate_curvature: ClassVar[float | None] = 0.5
     delta: float = 1.0
 
     def __post_init__(self) -> None:
@@ -143,6 +143,7 @@ class Quantile(Loss):
 
     smooth: ClassVar[bool] = False
     largest_curvature: ClassVar[float] = np.inf
+    conjugate_curvature: ClassVar[float | None] = 0.0
     level: float = 0.5
 
     def __post_init__(self) -> None:
@@ -175,6 +176,7 @@ class Absolute(Loss):
 
     smooth: ClassVar[bool] = False
     largest_curvature: ClassVar[float] = np.inf
+    conjugate_curvature: ClassVar[float | None] = 0.0
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp

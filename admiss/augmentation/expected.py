@@ -221,7 +221,8 @@ def is_exact(estimator: Any) -> bool:
     else:
         return False
     plain = estimator.penalty_weights == "count" and estimator.on_unseen_pattern == "nearest"
-    return plain and isinstance(loss, Squared) and all(type(each) in MONOMIALS for each in classes)
+    free = estimator.constraints is None and estimator.monotonic_cst is None
+    return plain and free and isinstance(loss, Squared) and all(type(each) in MONOMIALS for each in classes)
 
 
 def fit_expected(estimator: Any, X: Any, y: Any, sample_weight: Any, law: Deletions) -> Any:

@@ -39,21 +39,22 @@ def require_log_link(loss: Loss) -> LogLink:
     return loss
 
 
-def refuse_targets(y: FloatArray, loss: LogLink) -> None:
+def refuse_signs(y: FloatArray, loss: LogLink) -> None:
     """Raise an error for targets of rows that count which the loss does not have."""
     name = type(loss).__name__
     if loss.b == 0 and y.min() <= 0:
         raise ValueError(f"The {name} loss needs targets larger than 0, and y has values that are 0 or negative.")
     if y.min() < 0:
         raise ValueError(f"The {name} loss needs targets that are 0 or larger, and y has negative values.")
-    if not y.any():
-        raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
 
 
 def per_exposure(y: FloatArray, s: FloatArray, exposure: Any, loss: Loss) -> tuple[FloatArray, FloatArray | None]:
     """Targets per unit of exposure, and the exposure; the loss must have a log link and take these targets."""
     e = read_exposure(exposure, loss, len(y))
-    refuse_targets(y[s > 0], require_log_link(loss))
+    used = y[s > 0]
+    refuse_signs(used, require_log_link(loss))
+    if not used.any():
+        raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
     return y if e is None else y / e, e
 
 
@@ -63,7 +64,7 @@ def deviance_explained(loss: LogLink, y: Any, predictions: FloatArray, sample_we
     y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
     check_consistent_length(y, predictions)
     s = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    refuse_targets(y[s > 0], loss)
+    refuse_signs(y[s > 0], loss)
     e = np.ones(n) if exposure is None else np.asarray(exposure, dtype=float)
     weights, rate = s * loss.weight_of(e), y / e
     constant = np.full(n, loss.best_constant(rate, weights))

@@ -186,8 +186,8 @@ def best_cell(results: Mapping[str, Any], rounding: float = 0.0) -> int:
     loss = results["mean_loss"]
     if not np.isfinite(loss).any():
         raise ValueError(
-            "No cell of the grid has a best fit: the classes are linearly separable by columns without penalty, so "
-            "use adaptive_penalties > 0."
+            "No cell of the grid has a best fit: if classes are linearly separable by columns without penalty, use "
+            "adaptive_penalties > 0; with constraints, use a solver that proves its fits."
         )
     smallest = np.nanmin(loss)
     tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest) + rounding)

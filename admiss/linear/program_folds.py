@@ -1,6 +1,7 @@
 """Cross-validation of programs with constraints: one program for each path, compiled once for all of its lambdas.
 
-The grid of lambdas is that of the paths without constraints, so that scores of both can be compared.
+The grid of lambdas is that of the paths without constraints, so that scores of both can be compared; so are exposure
+and the limits of predictors with a log link in held-out losses. A fit that is not proven has no held-out loss.
 """
 
 import copy
@@ -13,10 +14,15 @@ import numpy as np
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.cross_validation import FoldedRows
 from admiss.linear.folds import ClassFolds, GridOptions
+from admiss.linear.logistic import clipped, predictor_range
 from admiss.linear.program import TWO_CLASSES, AdaptiveProgram
 from admiss.linear.stated_program import solver_name
 from formulations.arrays import FloatArray
+from formulations.certificate import SOLVERS_BOUND
+from formulations.log_link import LogLink
 
+# Statuses of fits whose gap is closed.
+PROVEN = ("optimal", SOLVERS_BOUND)
 MakeFolds = Callable[[FoldedRows, Adaptivity, GridOptions], ClassFolds]
 
 
@@ -48,17 +54,23 @@ class ProgramFold:
     ) -> tuple[FloatArray, FloatArray, Any]:
         """The summed losses on the held-out rows; a :data:`admiss.linear.folds.FoldPath`."""
         (train, test), (y,) = self.rows.splits[self.fold], self.rows.targets
-        s = self.rows.fold_weights[self.fold]
+        s, e = self.rows.fold_weights[self.fold], self.rows.exposure
         used = train[s[train] > 0]
         model = copy.copy(self.model).set_params(
             adaptive_penalty=self.options.adaptive_penalties[penalty], l1_ratio=alpha, lam=lambdas[0]
         )
-        program = AdaptiveProgram(model, self.rows.X[used], y[used], s[used])
+        program = AdaptiveProgram(model, self.rows.X[used], y[used], s[used], None if e is None else e[used])
         _, loss = model._check_parameters()
-        held_out = program.predictions_of(self.rows.X[test])
-        errors = np.zeros(len(lambdas))
+        weights = s if e is None else s * loss.weight_of(e)
+        fitted, held_out = (program.predictions_of(self.rows.X[part]) for part in (used, test))
+        errors, violations = np.zeros((2, len(lambdas)))
         for i, lam in enumerate(lambdas):
             program.lam.value = lam
-            program.run(program.problem, solver_name(model.solver), {})
-            errors[i] = s[test] @ loss.value(y[test], held_out.value)
-        return errors, np.zeros(len(lambdas)), None
+            certificate = program.run(program.problem, solver_name(model.solver), {})
+            violations[i] = 0.0 if certificate.status in PROVEN else np.inf
+            z = held_out.value
+            if isinstance(loss, LogLink):
+                limits = predictor_range(fitted.value, y[used], weights[used], loss)
+                z = clipped(z, limits, float(model.max_extrapolation))
+            errors[i] = weights[test] @ loss.value(y[test], z)
+        return errors, violations, None

@@ -1,7 +1,8 @@
 """Solves of a stated or changed program: by any solver of cvxpy, in its units, with a certificate.
 
 The bound is that of the dual point that the solver reports (:mod:`formulations.cone_solver`), less its accuracy. The
-values of integer variables are rounded before the objective and the constraints are evaluated.
+values of integer variables are rounded before the objective and the constraints are evaluated; the distance of the
+bound is that from the solver's own value, before.
 """
 
 import warnings
@@ -55,13 +56,14 @@ class ProgramSolver:
             tried.append(status)
             if status not in (*WITH_VALUES, cp.USER_LIMIT) or problem.objective.value is None:
                 continue
+            of_solver = float(problem.objective.value)
             for variable in problem.variables():  # so that a large factor of an integer cannot hide its error
                 if variable.attributes["boolean"] is True or variable.attributes["integer"] is True:
                     variable.save_value(np.round(variable.value))
             objective, values = float(problem.objective.value), [v.value for v in problem.variables()]
             tolerance = gap_tolerance(objective, self.null)
             worst = max((violation(c, self.coefficients) for c in problem.constraints), default=0.0)
-            bound = objective - self.unit * unproven - ACCURACY * max(abs(objective), self.null)
+            bound = of_solver - self.unit * unproven - ACCURACY * max(abs(objective), self.null)
             certificate = certify(
                 objective, bound if worst <= FEASIBLE else -np.inf, tolerance,
                 NOT_CLOSED if worst <= FEASIBLE else f"constraints are violated by {worst:.1g} of their terms",

@@ -3,6 +3,9 @@
     value         l(y, z) >= 0, convex in z
     total         the cvxpy expression sum_i q_i l(y_i, z_i): the same value, convex by the rules of cvxpy
     conjugate     l*(t) = sup_z t z - l(y, z): never below t z - l(y, z), and equal to it at the slope t of l in z
+    of_residual   whether l(y + c, z + c) = l(y, z), so that y can be centred and replaced by residuals
+    conjugate_curvature    None, or the c of a conjugate t y + c t^2 / 2
+    derivative, curvature  of smooth losses, with curvature <= largest_curvature
 
 A conjugate that is too small makes bounds that are too high; one that is too large only weakens them.
 """
@@ -52,6 +55,9 @@ def check_loss(loss: Loss) -> None:
     _check_value(loss, y, z, other)
     _check_total(loss, y, z)
     _check_conjugate(loss, y, z)
+    _check_residuals(loss, y, z)
+    if loss.smooth:
+        _check_derivatives(loss, y, z)
     _check_models(loss)
 
 
@@ -96,6 +102,29 @@ def _check_conjugate(loss: Loss, y: FloatArray, z: FloatArray) -> None:
         _require(np.all(excess >= -ACCURACY * size), loss, words)
     tight = loss.conjugate(y, slope) + loss.value(y, z) - slope * z <= 10.0 * STEP * (1.0 + np.abs(slope * z))
     _require(tight.all(), loss, "the conjugate is too large at slopes of the loss: no fit would be proven")
+
+
+def _check_residuals(loss: Loss, y: FloatArray, z: FloatArray) -> None:
+    if not loss.of_residual:
+        return
+    value, c = loss.value(y, z), 1.75
+    same = np.abs(loss.value(y + c, z + c) - value) <= ACCURACY * (1.0 + value)
+    _require(same.all(), loss, "it is not a function of y - z: say of_residual = False")
+    t = np.clip(np.random.default_rng(2).standard_normal(len(y)), *loss.domain(y))
+    moved = loss.conjugate(y + c, t) - loss.conjugate(y, t) - c * t
+    _require(np.all(np.abs(moved) <= ACCURACY), loss, "the conjugate is not t y plus a function of t")
+    if loss.conjugate_curvature is not None:
+        error = loss.conjugate(y, t) - t * y - loss.conjugate_curvature * t**2 / 2.0
+        words = "the conjugate is not t y + c t^2 / 2 with c = conjugate_curvature: leave that out"
+        _require(np.all(np.abs(error) <= ACCURACY), loss, words)
+
+
+def _check_derivatives(loss: Loss, y: FloatArray, z: FloatArray) -> None:
+    slope = (loss.value(y, z + STEP) - loss.value(y, z - STEP)) / (2.0 * STEP)
+    error = np.abs(loss.derivative(y, z) - slope)
+    _require(np.all(error <= 10.0 * STEP * (1.0 + np.abs(slope))), loss, "derivative(y, z) is not the slope of value")
+    largest = loss.curvature(y, z).max()
+    _require(largest <= loss.largest_curvature, loss, "curvature(y, z) is above largest_curvature somewhere")
 
 
 def _check_models(loss: Loss) -> None:

@@ -29,7 +29,9 @@ A_J'(theta - Delta) = v. So Delta lowers the value by at most
 
     delta |r + c theta / q| + c delta^2 / 2,
 
-which is of second order if all columns are in J. For the other losses it is at most delta |z| in the norm of m, with
+which is of second order if all columns are in J. A loss of y - z that does not say that its conjugate is quadratic has
+a convex one, which rises most at an end of the distance that each t_i is moved at most; likewise its values, in which
+predictions have rounding errors. For the losses that are not of y - z it is at most delta |z| in the norm of m, with
 z = l*'(t) after a move of t by at most l'' / 2. As |l'''| <= l'', this changes z by at most log 2 (log 3 with the
 rounding of l''), and keeps t in its domain. A smaller s does not make the moves longer: s l''(z(t)) <= l''(z(s t)),
 since t l''' <= (l'')^2. Every sum is corrected by gamma(n) times the sum of its absolute values. A relative
@@ -47,7 +49,7 @@ from formulations.certificate import GAP_TOLERANCE
 from formulations.erm.dual_rows import Factor, Rows
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
 from formulations.log_link import LogLink
-from formulations.losses import Squared
+from formulations.losses import Loss, Squared
 from formulations.rounding import gamma
 
 __all__ = ["Proof", "Rows", "dual_bound", "lacks_room", "prove", "prove_centred"]
@@ -216,10 +218,14 @@ class _Point:
         error = self._error_of(w)
         if isinstance(loss, LogLink):
             rise = self._rise(loss)
+        elif _is_any_convex(loss):
+            rise = self._rise_by_convexity()
         elif loss.smooth:
             rise = _norm(rows, loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
-        else:
-            rise = np.sqrt(self.program.weight) * error  # slopes are at most 1
+        else:  # slopes are within the domain of the conjugate
+            low, high = loss.domain(rows.y)
+            slope = float(np.maximum(-low, high).max(initial=0.0))
+            rise = slope * np.sqrt(self.program.weight) * error
         penalty = float(self.program.l1 @ np.abs(w) + self.program.l2 @ w**2 / 2)
         value = float(rows.q @ loss.value(self.y, self.z)) + rows.offset
         return float((value + rise + penalty) * (1.0 + 2.0 * rows.rounding))
@@ -227,11 +233,23 @@ class _Point:
     def _rise(self, loss: LogLink) -> float:
         """What rounding takes from the risk at most: an error e_i of z_i makes |l'| e_i + l'' exp(e_i) e_i^2 / 2."""
         rows, w = self.program.rows, self.program.w
-        size = np.concatenate([np.zeros(0), *(np.abs(A) @ np.abs(w) for _, A in rows.blocks)])
-        error = gamma(int(np.count_nonzero(w)) + 40) * (1.0 + size)
+        error = gamma(int(np.count_nonzero(w)) + 40) * (1.0 + self._sizes_of_terms())
         of_value = rows.rounding * loss.value_size(self.y, self.z)
         slope, curvature = np.abs(loss.derivative(self.y, self.z)), loss.curvature(self.y, self.z)
         return float(rows.q @ (slope * error + curvature * np.exp(error) * error**2 / 2.0 + of_value))
+
+    def _rise_by_convexity(self) -> float:
+        """What rounding takes from the risk at most: a convex loss rises most at an end of the error of y - z."""
+        rows, w, loss = self.program.rows, self.program.w, self.program.rows.loss
+        error = gamma(int(np.count_nonzero(w)) + 40) * (np.abs(rows.y) + self._sizes_of_terms())
+        top = np.maximum(loss.value(self.y, error), loss.value(self.y, -error))
+        rise = np.maximum(top - loss.value(self.y, self.z), 0.0)
+        return float(rows.q @ (rise + 4.0 * rows.rounding * top))
+
+    def _sizes_of_terms(self) -> FloatArray:
+        """sum_k |A_ik w_k| of each row."""
+        w = np.abs(self.program.w)
+        return np.concatenate([np.zeros(0), *(np.abs(A) @ w for _, A in self.program.rows.blocks)])
 
     def _error_of(self, w: FloatArray) -> float:
         """Root mean square error of y - A w as computed, or of A w if the loss is not one of y - z, at most."""
@@ -295,6 +313,8 @@ class _Point:
         if rows.loss.of_residual:
             products = self.v[self.J] * w[self.J]
             value -= scale * float(products.sum()) + 4.0 * g * float(np.abs(products).sum())
+        if _is_any_convex(rows.loss):
+            return value - self._lost_by_convexity(theta, scale * distance), theta
         return value - self._lost(theta, scale * delta, distance), theta
 
     def _feasible_scale(self, largest: FloatArray, distance: FloatArray) -> float:
@@ -322,15 +342,36 @@ class _Point:
             slope[moved] = np.abs(rows.loss.dual_slope(rows.y[moved], t[moved])) + np.log(3.0)
             lost = delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g)
             return lost + 2.0 * g * float(rows.q @ rows.loss.conjugate_size(rows.y, t)) * (1.0 + g)
-        in_J = np.zeros_like(self.program.w)
-        in_J[self.J] = self.program.w[self.J]
-        c, error_r = rows.loss.conjugate_curvature, self._error_of(in_J)
+        c, error_r = rows.loss.conjugate_curvature or 0.0, self._error_of(self._w_in_J())
         size, dual = _norm(rows, self.r), rows.dual_norm(theta)
         step = (
             delta * (_norm(rows, self.r + c * theta / rows.q) + 4.0 * g * (size + c * dual) + error_r)
             + c * delta**2 / 2.0
         )
         return float((step + dual * error_r + 4.0 * g * (dual * size + c * dual**2)) * (1.0 + 4.0 * g))
+
+    def _lost_by_convexity(self, theta: FloatArray, distance: FloatArray) -> float:
+        """The same for a conjugate t y + g(t) with any convex g, which rises most at an end of the distance of t."""
+        rows, loss, g = self.program.rows, self.program.rows.loss, self.program.rows.rounding
+        t, zero = theta / rows.q, np.zeros(len(theta))
+        distance = distance + 4.0 * g * np.abs(t)
+        here, low, high = (loss.conjugate(self.r, end) for end in (t, t - distance, t + distance))
+        of_g = [np.abs(loss.conjugate(zero, end)) for end in (t, t - distance, t + distance)]
+        size = np.abs(self.r) * (np.abs(t) + distance) + np.max(of_g, axis=0)
+        lost = rows.q @ (np.maximum(np.maximum(low, high) - here, 0.0) + 8.0 * g * size)
+        of_r = (_norm(rows, t) + _norm(rows, distance)) * self._error_of(self._w_in_J())
+        return float((lost + of_r) * (1.0 + 4.0 * g))
+
+    def _w_in_J(self) -> FloatArray:
+        """w, with 0 outside of J."""
+        in_J = np.zeros_like(self.program.w)
+        in_J[self.J] = self.program.w[self.J]
+        return in_J
+
+
+def _is_any_convex(loss: Loss) -> bool:
+    """Whether all that is known of a loss is that it is convex in y - z."""
+    return loss.of_residual and loss.conjugate_curvature is None
 
 
 def _row_weights(rows: Rows, theta: FloatArray) -> FloatArray:

@@ -128,7 +128,10 @@ class _Problem:
 
     @classmethod
     def of(cls, risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray) -> "_Problem":
-        """The conditions for penalties as they are; rows of share 0 are left out."""
+        """The conditions for penalties as they are; every share is positive."""
+        c = risk.loss.conjugate_curvature
+        if c is None:
+            raise TypeError(f"The conjugate of {risk.loss} is not known to be quadratic.")
         k = np.flatnonzero(l1)
         low, high = risk.loss.domain(risk.y)
         rows_of_k = np.zeros(len(k))
@@ -136,7 +139,7 @@ class _Problem:
         return cls(
             np.ascontiguousarray(risk.A),
             np.concatenate([risk.y, rows_of_k]),
-            np.concatenate([risk.loss.conjugate_curvature / risk.q, rows_of_k]),
+            np.concatenate([c / risk.q, rows_of_k]),
             np.concatenate([risk.q * low, -l1[k]])[None],
             np.concatenate([risk.q * high, l1[k]])[None],
             l2[None],

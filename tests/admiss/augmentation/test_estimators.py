@@ -26,6 +26,7 @@ from admiss.augmentation.estimators import with_whole_rows
 from admiss.augmentation.expected import is_exact
 from admiss.datasets import make_synthetic
 from admiss.partition import Greedy
+from formulations.certificate import SOLVERS_BOUND
 from tests.admiss.augmentation.test_expected_moments import every_deletion, make_rows
 
 LIMITLESS = {"max_extrapolation": np.inf}
@@ -124,6 +125,10 @@ def test_default_classes_count_all_features_as_missable():
     assert set(model.estimator_.cv_results_["adaptivity"]) == {"AffineIntercept()"}
 
 
+def at_least_one(program):
+    return [program.weight("x1") >= 1.0]
+
+
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -131,6 +136,9 @@ def test_default_classes_count_all_features_as_missable():
         AdaptiveRegressor(loss="huber"),
         AdaptiveRegressor(penalty_weights="authors"),
         AdaptiveRegressor(on_unseen_pattern="error"),
+        AdaptiveRegressor(monotonic_cst=[0, 1, 0]),
+        AdaptiveRegressorCV(monotonic_cst=[0, 1, 0]),
+        AdaptiveRegressor(constraints=at_least_one),
         AdaptiveRegressorCV(["affine", "finite"]),
         type("Own", (Affine,), {})(),
         HistGradientBoostingRegressor(),
@@ -138,6 +146,23 @@ def test_default_classes_count_all_features_as_missable():
 )
 def test_no_expectation(estimator):
     assert not is_exact(AdaptiveRegressor(estimator) if isinstance(estimator, Affine) else estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AdaptiveRegressor("static", monotonic_cst=[0, 1, 0]),
+        AdaptiveRegressor("static", constraints=at_least_one),
+        AdaptiveRegressorCV("static", l1_ratios=[0.0], n_lambdas=2, cv=2, monotonic_cst=[0, 1, 0]),
+    ],
+)
+def test_constraints_hold_under_deletions(estimator):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = DeletionAugmentedRegressor(estimator, random_state=0).fit(X, X @ [1.0, -2.0, 0.5])
+    assert model.copies_ == 4
+    least = 1.0 if getattr(estimator, "constraints", None) else 0.0
+    assert model.estimator_.coef_at([0, 0, 0])[1] == pytest.approx(least, abs=1e-6)
+    assert model.estimator_.certificate_.status == SOLVERS_BOUND
 
 
 def test_without_weights_rows_and_copies_weigh_the_same():

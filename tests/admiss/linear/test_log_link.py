@@ -98,6 +98,14 @@ def test_score_is_the_fraction_of_deviance_explained(loss):
     assert 0 < with_exposure.score(X, y, s, exposure=exposure) < 1
 
 
+def test_scores_of_rows_without_events():
+    X, y, exposure, _ = rows(Poisson())
+    model = AdaptiveRegressor(loss="poisson").fit(X, y, exposure=exposure)
+    assert model.score(X, np.zeros(len(y)), exposure=exposure) == 0.0  # the deviance of the null model is 0
+    with pytest.raises(ValueError, match="negative"):
+        model.score(X, -y)
+
+
 def test_predictors_are_kept_near_their_range():
     X, y, exposure, _ = rows(Poisson())
     far = X.copy()

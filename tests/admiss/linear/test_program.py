@@ -2,19 +2,25 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import Affine, BinnedAffine, LowRankAffine, Polynomial
+from admiss.linear import program_solver
+from admiss.linear.program import AdaptiveProgram
 from admiss.linear.program_checks import violation
-from formulations.certificate import SOLVERS_BOUND, SolverError
+from formulations.certificate import NOT_CLOSED, SOLVERS_BOUND, SolverError
 from formulations.erm import program as erm_program
+from formulations.log_link import Gamma, LogLink, Poisson
 from formulations.losses import Huber, Quantile
+from tests.admiss.linear.test_log_link import rows as counts
 
 NAMES = ["age", "income", "year", "km"]
 CLASSES = ["static", "affine_intercept", "affine", "polynomial", "fully_adaptive"]
@@ -292,6 +298,23 @@ def test_mixed_integer_constraints(loss, lam, l1_ratio):
         program.solve(program.problem + NOTHING)
 
 
+def test_rounded_integers_do_not_raise_the_bound(monkeypatch):
+    """The bound of a loose solve is that of the solver, whatever the objective is after rounding."""
+    w, k = cp.Variable(1), cp.Variable(1, integer=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(k) + cp.sum(w)), [k >= 0, w >= 0, w + 10.0 * k >= 6.0])
+
+    def loose(problem, solver, options):
+        w.save_value(np.zeros(1))
+        k.save_value(np.full(1, 0.6))
+        return cp.OPTIMAL, 0.25
+
+    monkeypatch.setattr(program_solver, "run", loose)
+    with pytest.warns(ConvergenceWarning):
+        certificate = program_solver.ProgramSolver(w, 1.0, 1.0).run(problem, "HIGHS", {})
+    assert certificate.objective == 1.0
+    assert certificate.bound == pytest.approx(0.35, abs=1e-6)
+
+
 def test_penalties_are_parameters():
     X, y = raw_rows(13)
     program = AdaptiveRegressor("affine", lam=100.0).program(X, y)
@@ -343,6 +366,42 @@ def test_cross_validation_with_signs(task):
         loss = model._check_parameters()[1]
         total += loss.value(target, model._scores(X.iloc[test])).sum()
     assert cv.cv_results_["mean_loss"][1] == pytest.approx(total / len(y), rel=1e-6)
+
+
+def no_constraints(program):
+    return []
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", Poisson(), Gamma()], ids=str)
+def test_a_search_whose_constraints_bind_nothing_is_the_plain_one(loss):
+    X, y, exposure, s = counts(loss if isinstance(loss, LogLink) else Gamma(), 90, seed=3)
+    X[:5, 0] = 30.0  # beyond the limits of extrapolation in the fold that holds them out
+    grid = {"l1_ratios": [0.5], "adaptive_penalties": [1.0], "n_lambdas": 4, "eps": 1e-3, "cv": KFold(3)}
+    others = {"exposure": exposure} if isinstance(loss, LogLink) else {}
+    kind = AdaptiveClassifierCV if loss == "logistic" else AdaptiveRegressorCV
+    grid |= {} if loss == "logistic" else {"loss": loss}
+    y = y > np.median(y) if loss == "logistic" else y
+    plain, same = (
+        kind("affine_intercept", constraints=c, **grid).fit(X, y, s, **others) for c in (None, no_constraints)
+    )
+    np.testing.assert_allclose(same.cv_results_["mean_loss"], plain.cv_results_["mean_loss"], rtol=1e-4)
+    assert same.best_params_["lam"] == pytest.approx(plain.best_params_["lam"])
+    np.testing.assert_allclose(same.predict(X), plain.predict(X), rtol=1e-6)
+
+
+def test_cells_that_are_not_proven_are_not_chosen(monkeypatch):
+    X, y = raw_rows(16, n=60)
+    solve, solves = AdaptiveProgram.run, []
+
+    def last_one_unproven(program, *arguments):
+        certificate = solve(program, *arguments)
+        solves.append(program.lam.value)
+        return replace(certificate, status=NOT_CLOSED) if len(solves) % 3 == 0 else certificate
+
+    monkeypatch.setattr(AdaptiveProgram, "run", last_one_unproven)
+    grid = {"l1_ratios": [0.0], "adaptive_penalties": [1.0], "n_lambdas": 3, "cv": 2, "random_state": 0}
+    cv = AdaptiveRegressorCV(["static"], constraints=no_constraints, **grid).fit(X, y)
+    assert np.isinf(cv.cv_results_["mean_loss"]).tolist() == [False, False, True]
 
 
 def test_statistics_take_no_constraints():

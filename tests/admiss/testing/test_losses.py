@@ -52,6 +52,37 @@ class TooLarge(Expectile):
         return super().conjugate_inside(y, t) + 0.01
 
 
+class RelativeError(Expectile):
+    """Convex in z, but not a function of y - z."""
+
+    def value(self, y, z):
+        return np.abs(y - z) / (1.0 + np.abs(y))
+
+    def total(self, y, z, q):
+        import cvxpy as cp
+
+        return (q / (1.0 + np.abs(y))) @ cp.abs(y - z)
+
+    def domain(self, y):
+        return -1.0 / (1.0 + np.abs(y)), 1.0 / (1.0 + np.abs(y))
+
+    def conjugate_inside(self, y, t):
+        return t * y
+
+
+class SaysQuadratic(Expectile):
+    conjugate_curvature = 0.5
+
+
+class TooSteep(Squared):
+    def derivative(self, y, z):
+        return 2.0 * super().derivative(y, z)
+
+
+class TooCurved(Squared):
+    largest_curvature = 1.0
+
+
 @pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(0.7), Quantile(0.3), Logistic(), Expectile()])
 def test_right_losses_pass(loss):
     check_loss(loss)
@@ -66,6 +97,10 @@ def test_right_losses_pass(loss):
         (NarrowDomain(), "outside the domain"),
         (Swapped(), "the conjugate is too small"),
         (TooLarge(), "the conjugate is too large"),
+        (RelativeError(), "not a function of y - z"),
+        (SaysQuadratic(), "with c = conjugate_curvature"),
+        (TooSteep(), "is not the slope"),
+        (TooCurved(), "above largest_curvature"),
     ],
 )
 def test_wrong_losses_are_refused(loss, sentence):

@@ -1,6 +1,8 @@
 """The dual bound from arbitrary dual points, against least squares and lasso in exact arithmetic."""
 
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from flint import fmpq, fmpq_mat
 from formulations.certificate import gap_tolerance
 from formulations.erm.dual_bound import Rows, _penalty_part, dual_bound, prove
 from formulations.erm.risk import EmpiricalRisk
+from formulations.loss import InUnits, Loss
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 
 
@@ -113,3 +116,49 @@ def test_a_gap_that_is_left_is_that_of_the_coefficients(loss):
     best = min(proof.objective for proof in proofs)
     assert all(proof.bound <= proof.estimate <= best for proof in proofs)
     assert all(proof.objective - proof.bound > gap_tolerance(proof.objective, 0.0) for proof in proofs)
+
+
+@dataclass(frozen=True)
+class Expectile(Loss):
+    """A loss of which no more is known than its convexity."""
+
+    smooth: ClassVar[bool] = False
+    level: float = 0.8
+
+    def value(self, y, z):
+        return np.where(y > z, self.level, 1.0 - self.level) * (y - z) ** 2
+
+    def total(self, y, z, q):
+        raise NotImplementedError
+
+    def conjugate_inside(self, y, t):
+        return t * y + t**2 / (4.0 * np.where(t < 0, self.level, 1.0 - self.level))
+
+
+def test_a_conjugate_that_is_not_quadratic_is_not_taken_for_one():
+    """One target of 1 among zeros: the optimum is far above the size of y, and theta is off by a share."""
+    y, q, A, level = np.append(1.0, np.zeros(99)), np.full(100, 0.01), np.ones((100, 1)), 0.999
+    w = level / (level + 99.0 * (1.0 - level))
+    loss, none = Expectile(level), np.zeros(1)
+    optimum = float(q @ loss.value(y, w * A[:, 0]))
+    theta = 2.0 * q * np.where(y > w, level, 1.0 - level) * (w - y)
+    for off in (0.0, 1e-12, 1e-5, -1e-5):
+        assert dual_bound(EmpiricalRisk(A, y, q, loss), none, none, theta - off * q) <= optimum * (1.0 + 1e-14)
+    proof = prove(Rows.of(EmpiricalRisk(A, y, q, loss)), none, none, np.array([w]), theta)
+    assert proof.bound >= optimum * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("loss", [Expectile(0.5), InUnits(Expectile(0.5), 3.0)], ids=str)
+def test_steep_losses_are_rounded_up(loss):
+    """Residuals of 1e4 next to targets of 1e8: the errors of predictions count by the slopes of the losses."""
+    factor = Fraction(getattr(loss, "sigma", 1.0)) ** 2 / 2
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A, w, q = rng.normal(size=(3, 4)), 1e8 * rng.normal(size=4), np.full(3, 0.25)
+        y = A @ w + 1e4 * rng.normal(size=3)
+        product = rational(A) * rational(w[:, None])
+        z = [Fraction(int(product[i, 0].p), int(product[i, 0].q)) for i in range(3)]
+        value = sum(factor * Fraction(share) * (Fraction(a) - b) ** 2 for share, a, b in zip(q, y, z, strict=True))
+        theta = q * rng.normal(size=3)
+        none = np.zeros(4)
+        assert Fraction(prove(Rows.of(EmpiricalRisk(A, y, q, loss)), none, none, w, theta).objective) >= value
