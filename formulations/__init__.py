@@ -15,8 +15,9 @@ conformal/    thresholds of scores that adapt to the pattern: stated program, ma
 ============= ============================================================================================
 
 ``adversary`` (reallocation of patterns) and ``stacking`` (weights of several models) are programs in one module each.
-They share ``losses``, ``certificate``, ``linear_solver`` (Pyomo and HiGHS), ``best_constant`` (without columns),
-``jit`` (numba) and ``arrays`` (types).
+They share ``loss`` (what a loss is), ``losses`` and ``log_link`` (those there are), ``certificate``, ``cone_solver``
+(cvxpy), ``linear_solver`` (Pyomo and HiGHS), ``rounding``, ``names``, ``jit`` and ``compile_events`` (numba) and
+``arrays`` (types). ``set_partition`` states the program of boxes and of groups.
 
 Notation, the same in every module:
 
@@ -24,7 +25,7 @@ Notation, the same in every module:
 n, d, p  rows, features, columns of the design
 m        missingness pattern of a row: m_j = 1 if feature j is missing
 A        design matrix, one column per coefficient
-y, q     target, and the share of each row in the risk (weights that sum to 1)
+y, q     target, and the weight of each row in the risk (shares that sum to 1, if nothing else is said)
 w        coefficients
 l1, l2   weights of |w_k| and of w_k^2 / 2 in the penalty
 ======== ==================================================================================

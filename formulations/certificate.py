@@ -3,7 +3,8 @@
 A solution of ``min f`` is certified by a lower bound on the minimum that is independent of the solution's own
 objective: ``bound <= min f <= objective``. The gap between the two is what remains unproven. :func:`certify` is the one
 place where a solution is called optimal: if the gap is within the stated tolerance, and the bound holds for exact
-arithmetic, not only up to the rounding of a solver.
+arithmetic, not only up to the rounding of a solver. :func:`total` calls a sum optimal if all of its parts are;
+elsewhere statuses are only lowered.
 """
 
 import io

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit, xlogy
 
 from formulations.arrays import FloatArray
@@ -274,8 +274,9 @@ def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, Floa
     These are theta_i = s_i times a slope of the loss of row i at b, which add up to 0 up to rounding. A smooth loss has
     its derivative at 0 there, which is found by bisection. The absolute and the quantile loss have slopes u for b < y_i
     and v for b > y_i: b is the weighted quantile of y of order -u / (v - u), halfway between two values if both are.
-    The multipliers of the rows with y_i = b take what is left to make the sum 0. With a log link b is the log of the
-    mean.
+    The multipliers of the rows with y_i = b take what is left to make the sum 0. Any other loss that is not smooth is
+    minimised by its values, with differences of them for slopes: b and theta have half the digits then. With a log link
+    b is the log of the mean.
 
     Examples
     --------
@@ -297,6 +298,8 @@ def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, Floa
             b = low if slope(low) >= 0 else high
         return b, s * loss.derivative(y, np.full_like(y, b))
     below, above = (float(end[0]) for end in loss.domain(y))
+    if not np.isfinite(above - below):
+        return _best_by_values(y, s, loss)
     order = np.argsort(y, kind="stable")
     share, level = np.cumsum(s[order]) / s.sum(), -below / (above - below)
     rounding = 4 * len(y) * UNIT  # of a share
@@ -307,3 +310,20 @@ def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, Floa
     if tied.any():
         theta[tied] = -s[tied] / s[tied].sum() * theta[~tied].sum()
     return b, theta
+
+
+def _best_by_values(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, FloatArray]:
+    """The same from values alone, for y of any size."""
+    spread, middle = float(np.ptp(y)), float(0.5 * y.max() + 0.5 * y.min())
+
+    def values(share: float) -> FloatArray:
+        return loss.value(y, np.full_like(y, middle + share * spread))
+
+    best = float(
+        minimize_scalar(
+            lambda share: s @ values(share), bounds=(-0.5, 0.5), method="bounded", options={"xatol": 1e-10}
+        ).x
+    )
+    b, h = middle + best * spread, max(spread, abs(middle), np.finfo(float).tiny) * UNIT ** (1 / 3)
+    slopes = (loss.value(y, np.full_like(y, b + h)) - loss.value(y, np.full_like(y, b - h))) / (2.0 * h)
+    return b, s * slopes

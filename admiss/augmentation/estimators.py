@@ -145,8 +145,8 @@ class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
         The rate of deletions is uniform between these numbers, drawn for each copy.
     copies : "auto" or int
         Copies of each row with deletions, up to 1,000. "auto" computes the expectation over all deletions instead, for
-        :class:`AdaptiveRegressor` and :class:`AdaptiveRegressorCV` with squared loss, penalties by counts and static,
-        affine-intercept, affine or polynomial classes; for all others it means 4.
+        :class:`AdaptiveRegressor` and :class:`AdaptiveRegressorCV` with squared loss, penalties by counts, static,
+        affine-intercept, affine or polynomial classes and no constraints; for all others it means 4.
     keep : float
         Share of its weight that a row keeps as it is; its copies share the rest. Estimators without ``sample_weight``
         need keep = 1 / (1 + copies).

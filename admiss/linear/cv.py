@@ -1,7 +1,7 @@
 """Adaptive linear models with adaptivity class and penalty selected by cross-validation (Section 2.4 of the paper).
 
 Adaptivity class, l1_ratio (the paper's alpha), adaptive penalty and lambda are selected jointly, by the held-out loss
-(squared error or logistic loss) over all folds; of a classifier with many rows in two steps. Ties, to a relative 1e-9,
+(that of the fit) over all folds; of a classifier with many rows in two steps. Ties, to a relative 1e-9,
 go to the simpler model: fewer columns, then larger lambda, larger adaptive penalty, larger l1_ratio. The selected model
 is fitted on all rows.
 

@@ -23,9 +23,10 @@ UNFINISHED = 1e-3
 CHUNK = 10
 # Losses within this share of each other are tied.
 TIE = 1e-9
-# The conditions of a logistic fit in a path hold to this share of the size of their column; in cells that contend for
-# the choice to a smaller one, since the loss must be right to within a tie. Ridge paths have it at once: small lambdas
-# leave more freedom to predictions, and their steps converge fast.
+# The conditions of a fit in a path hold to this share of the size of their column (the logistic loss and those with a
+# log link) or of the objective (absolute, quantile and Huber losses); in cells that contend for the choice to a smaller
+# one, since the loss must be right to within a tie. Ridge paths have it at once: small lambdas leave more freedom to
+# predictions, and their steps converge fast.
 PATH_TOLERANCE, CHOICE_TOLERANCE = 5e-6, 1e-10
 # A cell contends if its loss is within LEAST_ERROR of the smallest of all, as a share, or within SAFETY times the
 # largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path. That

@@ -197,7 +197,10 @@ class AdaptiveProgram:
         return [*constraints, *own]
 
     def predictions(self, X: Any) -> cp.Expression:
-        """f(x, m) of rows as in ``predict``, log-odds in classification, without limits of extrapolation."""
+        """f(x, m) of rows: log-odds in classification, with a log link the log of the mean without exposure.
+
+        Without the limits of extrapolation of ``predict``.
+        """
         return self.predictions_of(read_features(self._model, X, reset=False))
 
     def predictions_of(self, X: FloatArray) -> cp.Expression:

@@ -36,7 +36,8 @@ from formulations.erm.logistic_rows import (
 from formulations.erm.quadratic_path import Path, scale_penalty
 from formulations.jit import compiled
 
-# The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
+# The conditions hold to this share of the root mean square of their column times sum_i q_i: no gradient of the logistic
+# loss is larger.
 GRADIENT_TOLERANCE = 1e-9
 # A step must shrink the violation to this share, or the Hessian is recomputed.
 SLOW = 0.3

@@ -184,9 +184,9 @@ class LogisticRidge:
     y, q : arrays of shape (n,)
         y is -1 or 1 for the logistic loss.
     v : array of shape (p,)
+        0 for columns without penalty.
     loss : Loss
         The logistic loss, or one with a log link.
-        0 for columns without penalty.
 
     Examples
     --------

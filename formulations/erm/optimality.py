@@ -9,7 +9,7 @@
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
 Newton) brings an interior-point solution to rounding error. If the signs do not settle, because the columns are nearly
 collinear, the squared loss is left to the active set of :mod:`formulations.erm.quadratic_path`, and the logistic loss
-to the proximal Newton steps of :mod:`formulations.erm.logistic_path`, both from the point that was found.
+and those with a log link to the proximal Newton steps of :mod:`formulations.erm.logistic_path`, from the point before.
 """
 
 import warnings
@@ -27,7 +27,7 @@ from formulations.erm.risk import EmpiricalRisk
 from formulations.log_link import LogLink
 from formulations.losses import Logistic, Squared
 
-# Violation, as a share of the largest gradient at w = 0, above which signs of the logistic loss have not settled.
+# Violation, as a share of the largest gradient at w = 0, above which signs of these two have not settled.
 UNSETTLED = 1e-8
 # Newton steps without halving the violation after which the polish ends.
 STALLED_STEPS = 4

@@ -1,6 +1,9 @@
 """The empirical risk of a linear model, and its compression.
 
-    F(A w) = sum_i q_i l(y_i, a_i' w) + offset        q_i >= 0, sum_i q_i = 1
+    F(A w) = sum_i q_i l(y_i, a_i' w) + offset        q_i >= 0
+
+The q sum to 1 in fits. They do not in leaves, nor in searches with exposure, nor in a risk with a log link whose free
+columns were projected out.
 
 For the squared loss the rows can be replaced by p + 1 others without changing the function: with the QR factor
 

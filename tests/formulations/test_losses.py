@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from formulations.log_link import LogLink, Tweedie
-from formulations.losses import LOSSES, Huber, Logistic, Quantile, resolve_loss
+from formulations.losses import LOSSES, Huber, Logistic, Loss, Quantile, best_constant, resolve_loss
 
 ALL = [*(loss() for loss in LOSSES.values()), Huber(0.3), Quantile(0.9), Tweedie(1.05), Tweedie(1.9)]
 Z = np.linspace(-3, 3, 41)
@@ -55,6 +55,28 @@ def test_conjugate_is_the_supremum(loss):
 def test_change_of_units(loss):
     other, factor = loss.in_units(7.0)
     np.testing.assert_allclose(loss.value(7 * target(loss), 7 * Z), factor * other.value(target(loss), Z))
+
+
+def test_the_best_constant_of_a_loss_of_ones_own():
+    """An expectile, whose slopes have no ends, is between the mean and the largest target."""
+    y, s = np.array([0.0, 0.0, 0.0, 1.0]) + 100.0, np.array([1.0, 1.0, 2.0, 1.0])
+
+    class Expectile(Loss):
+        smooth = False
+
+        def value(self, y, z):
+            return np.where(y > z, 0.8, 0.2) * (y - z) ** 2
+
+        def total(self, y, z, q):
+            raise NotImplementedError
+
+        def conjugate_inside(self, y, t):
+            return t * y + t**2 / (4 * np.where(t < 0, 0.8, 0.2))
+
+    b, theta = best_constant(y, s, Expectile())
+    assert b == pytest.approx(100.5, abs=1e-7)
+    np.testing.assert_allclose(theta, [0.2, 0.2, 0.4, -0.8], rtol=1e-4)
+    assert best_constant(np.zeros(3), np.ones(3), Expectile())[0] == 0.0
 
 
 @pytest.mark.parametrize("bad", [lambda: resolve_loss("cubic"), lambda: Huber(0), lambda: Quantile(1.0)])
