@@ -25,9 +25,10 @@ from admiss.terminal.table import aligned, table_width, wrapped
 from admiss.versions import versions
 from formulations.arrays import IntArray
 from formulations.leaves.cost import RIDGE_SCALES
+from formulations.log_link import LogLink
 from formulations.losses import LOSSES
 
-REGRESSION_LOSSES = [name for name, loss in LOSSES.items() if loss.task == "regression"]
+LEAF_LOSSES = [name for name, loss in LOSSES.items() if loss.task == "regression" and not issubclass(loss, LogLink)]
 HEADERS = {"above_bound_percent": "above %"} | {
     f"{kind}_{score}": f"{words} {kind}"
     for kind in ("cv", "test")
@@ -97,11 +98,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--leaf-model", choices=LEAF_MODELS, default=default.leaf_model, help="model in the leaves")
     add("--no-center", action="store_true", help="let 0 stand for missing values, not the mean of the observed ones")
     add("--no-scale", action="store_true", help="let the ridge depend on the units of the features")
-    losses = ", ".join(REGRESSION_LOSSES)
-    add(
-        "--loss", metavar="LOSS", choices=REGRESSION_LOSSES,
-        help=f"loss of a leaf: {losses}; squared by default, logistic for classes",
-    )  # fmt: skip
+    add("--loss", choices=LEAF_LOSSES, help="loss of a leaf; squared by default, logistic for classes")
     add("--rows", type=int, default=1000, help="training rows of the generated data")
     add("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test; 0 for none")
     add("--folds", type=int, default=default.folds, help="folds of the cross-validation; 0 for none")

@@ -160,6 +160,7 @@ def test_without_time_the_files_are_written(here, capsys):
         (["--task", "classification"], "are for --data FILE"),
         (["--drop", "a"], "are for --data FILE"),
         (["--methods", "split-assign"], "use the absolute loss and ridge 0"),
+        (["--loss", "poisson"], "invalid choice: 'poisson' (choose from 'squared', 'absolute', 'huber', 'quantile')"),
         (["--methods", "groups", "--loss", "absolute"], "groups needs the squared loss"),
         (["--time-limit", "-1"], "non-negative number of seconds"),
         (["--max-depth", "0"], "max_depth must be"),
