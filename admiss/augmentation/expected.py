@@ -126,6 +126,7 @@ class ExpectedRows(TrainingRows):
     law: Deletions
     # never by the rows as they are
     squared_error = Training.squared_error
+    at_zero = Training.at_zero
     dual = Training.dual
 
     def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:

@@ -139,7 +139,7 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
     unit, design = float(power_of_two(largest)), options.in_units(design)
     penalties = options.unit_penalties(design, rows.X, rows.s)
     columns = rows.columns(design, unit)
-    whole = eliminate(rows.moments(columns), design.free, columns.shift)
+    gradient, curvatures = rows.at_zero(columns, design.free)
     paths: list[FoldPath] = []
     weight, n_rows = 0.0, rows.n_rows
     for f, (train, test) in enumerate(splits):
@@ -153,7 +153,7 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
         quadratic = eliminate(training.moments(columns), of_fold.free, columns.shift)
         of_columns = options.unit_penalties(of_fold, training.X, training.s)
         paths.append(SquaredFold(quadratic, of_columns, held_out.squared_error(columns, quadratic), unit))
-    lambdas = _lambdas(design, n_rows, penalties, unit * whole.b, np.diag(whole.H), options)
+    lambdas = _lambdas(design, n_rows, penalties, unit * gradient, curvatures, options)
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
 

@@ -267,6 +267,11 @@ class Training(ABC):
         """The summed squared error on these rows as a function of rows of penalised coefficients."""
         return error_by_moments(self.moments(columns), quadratic)
 
+    def at_zero(self, columns: Any, free: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """b and the diagonal of H."""
+        quadratic = eliminate(self.moments(columns), free, columns.shift)
+        return quadratic.b, np.diag(quadratic.H)
+
     def dual(self, design: Design, w: FloatArray) -> FloatArray | None:
         """The dual point of a fit with these coefficients of the columns, if the rows are known: its derivatives."""
         return None
@@ -313,6 +318,22 @@ class TrainingRows(Training):
     def moments(self, columns: RowColumns) -> Moments:
         rows = WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift)
         return moments_of(rows)
+
+    def at_zero(self, columns: RowColumns, free: BoolArray) -> tuple[FloatArray, FloatArray]:
+        if len(self.X) >= len(free):
+            return super().at_zero(columns, free)
+        f, p = np.flatnonzero(free), len(free)
+        squares, c, G_f = np.zeros(p), np.zeros(p), np.zeros((len(f), p))
+        rows = WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift)
+        for part, A in rows:
+            squares += np.asarray((A * A).sum(axis=0)).ravel()
+            c += A.T @ rows.t[part]
+            constants = A[:, f].toarray() if sp.issparse(A) else A[:, f]
+            G_f += (A.T @ constants).T
+        response = _pseudo_inverse(G_f[:, f]) @ G_f
+        curvatures, b = squares - np.sum(G_f * response, axis=0), c - c[f] @ response
+        unit = np.where(curvatures > CONSTANT * squares, 2.0 / self.weight, 0.0)
+        return (unit * b)[~free], (unit * curvatures)[~free]
 
     def dual(self, design: Design, w: FloatArray) -> FloatArray | None:
         return 2.0 * (self.s / self.s.sum()) * (design.predictor(self.X, w) - self.y)

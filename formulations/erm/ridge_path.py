@@ -17,8 +17,13 @@ M = R diag(v)^-1/2, and
 
 For any other g, u = [g - M'Q (T + lambda)^-1 Q'M g] / lambda, which loses digits where lambda is small.
 
-Penalties that differ by a factor t_g on each group g of columns share the terms of
-M M' = sum_g R_g diag(v_g)^-1 R_g' / t_g.
+*Several penalties.* If they are multiples c of v on all columns but few, S of M, where they are v_s / c_s times c, then
+
+    R diag(v~)^-1 R' + lambda = [M M' + c lambda + S D S'] / c,      D = diag(c_s) - 1,
+
+and one reduction serves all of them. With Y = (M M' + c lambda)^-1 S the inverse of the bracket is, applied to any z,
+that of M M' + c lambda less  Y (I + D S'Y)^-1 D S'  times it. The eigenvalues of S'Y are between 0 and 1, so that
+little is lost in the difference.
 
 Residuals are those of the stated problem, and are solved for in the same way until they are rounding. Where the
 conditions are not met, the solutions are those of :mod:`formulations.erm.quadratic_path`.
@@ -34,12 +39,15 @@ from scipy.linalg import lapack
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.active_set import CONDITION_TOLERANCE
 from formulations.erm.quadratic_path import Path, quadratic_path
+from formulations.jit import compiled
 
 # Residuals, as a share of the largest |b|, that are not refined: at 930 columns most fits of a path are below it at
 # once, and held-out losses differ by 4e-11 at most from those solved to rounding error.
 ROUNDED = 1e-12
 # Columns that the routines of LAPACK treat as one block.
 BLOCK = 64
+# Largest share of the rows of which a reduction is shared although so many columns have other multiples of the penalty.
+FEW = 0.125
 
 
 class Tridiagonal(NamedTuple):
@@ -68,66 +76,152 @@ class Tridiagonal(NamedTuple):
 
     def solve(self, B: FloatArray, lambdas: FloatArray) -> FloatArray:
         """(G + lambda)^-1 b for each lambda, with b a row of B, one row for each lambda or one for all."""
+        return self.turned_back(self.turned_solution(B, lambdas))
+
+    def turned_solution(self, B: FloatArray, lambdas: FloatArray) -> FloatArray:
+        """(T + lambda)^-1 Q'b."""
         r, n = len(self.diagonal), len(lambdas)
         if r < 2:
             return np.asarray(B / (self.diagonal + lambdas[:, None]))
         # one system for all lambdas, whose blocks are not coupled
         diagonal = (self.diagonal + lambdas[:, None]).ravel()
         off_diagonal = np.tile(np.append(self.off_diagonal, 0.0), n)[:-1]
-        rotated = np.broadcast_to(self._rotated(B, "T"), (n, r)).ravel()
+        rotated = np.broadcast_to(self.turned(B), (n, r)).ravel()
         *_, solution, info = lapack.dgtsv(off_diagonal, diagonal, off_diagonal, rotated)
-        return self._rotated(solution.reshape(n, r), "N") if info == 0 else np.full((n, r), np.nan)
+        return np.asarray(solution.reshape(n, r)) if info == 0 else np.full((n, r), np.nan)
+
+    def turned(self, B: FloatArray) -> FloatArray:
+        """Q'b for each row b of B."""
+        return self._rotated(B, "T")
+
+    def turned_back(self, B: FloatArray) -> FloatArray:
+        """Q b for each row b of B."""
+        return self._rotated(B, "N")
 
     def _rotated(self, B: FloatArray, transposed: str) -> FloatArray:
         """The rows of B times Q, or times Q' for "T"."""
+        if len(self.diagonal) < 2:
+            return B
         columns = np.asfortranarray(B[:, 1:].T)
         turned, *_ = lapack.dormqr("L", transposed, self.reflectors, self.factors, columns, BLOCK * columns.shape[1])
         return np.hstack([B[:, :1], turned.T])
 
 
+class Changed(NamedTuple):
+    """[G + S D S'] / c for a reduced G.
+
+    Attributes
+    ----------
+    base : Tridiagonal
+        That of G.
+    S : array of shape (r, m)
+        Q'S.
+    D : array of shape (m,)
+    c : float
+    """
+
+    base: Tridiagonal
+    S: FloatArray
+    D: FloatArray
+    c: float
+
+    def solve(self, B: FloatArray, lambdas: FloatArray) -> FloatArray:
+        """As that of the reduction."""
+        shifts, base = self.c * lambdas, self.base
+        X = base.turned_solution(B, shifts)
+        Y = np.empty_like(self.S)
+        for x, shift in zip(X, shifts, strict=True):
+            solve_shifted(base.diagonal, base.off_diagonal, shift, self.S, Y)
+            core = np.eye(len(self.D)) + self.D[:, None] * (self.S.T @ Y)
+            x -= Y @ np.linalg.solve(core, self.D * (x @ self.S))
+        return self.c * base.turned_back(X)
+
+
+@compiled
+def solve_shifted(diagonal, off_diagonal, shift, S, Y):  # type: ignore[no-untyped-def]
+    """Write (T + shift)^-1 S, for a positive definite T + shift."""
+    r, m = S.shape
+    pivots = np.empty(r)
+    for i in range(r):
+        pivots[i] = diagonal[i] + shift
+        factor = 0.0
+        if i > 0:
+            factor = off_diagonal[i - 1] / pivots[i - 1]
+            pivots[i] -= factor * off_diagonal[i - 1]
+        above = max(i - 1, 0)
+        for j in range(m):
+            Y[i, j] = S[i, j] - factor * Y[above, j] if i > 0 else S[i, j]
+    for i in range(r - 1, -1, -1):
+        inverse = 1.0 / pivots[i]
+        if i == r - 1:
+            for j in range(m):
+                Y[i, j] *= inverse
+        else:
+            entry = off_diagonal[i]
+            for j in range(m):
+                Y[i, j] = (Y[i, j] - entry * Y[i + 1, j]) * inverse
+
+
+class Shared(NamedTuple):
+    """What several penalties share.
+
+    Attributes
+    ----------
+    v : array of shape (p,)
+        One of the penalties.
+    few, others : int arrays
+        Columns on which the penalties are any multiples of v, and those on which each is one multiple of it.
+    base : Tridiagonal
+        That of R diag(v)^-1 R'.
+    S : array of shape (n, len(few))
+        Q'S.
+    """
+
+    v: FloatArray
+    few: IntArray
+    others: IntArray
+    base: Tridiagonal
+    S: FloatArray
+
+
 @dataclass(frozen=True)
 class FewRows:
-    """Rows R with H = R'R and b = R't, fewer than the columns, and what several penalties share.
+    """Rows R with H = R'R and b = R't, fewer than the columns, and what several penalties share, if anything.
 
     Attributes
     ----------
     R, t : arrays of shape (n, p) and (n,)
-    v : array of shape (p,)
-        One of the penalties.
-    groups : list of int arrays
-        Groups of columns on which all penalties are multiples of v; empty if nothing is shared.
-    sums : list of arrays of shape (n, n)
-        R_g diag(v_g)^-1 R_g' for each group.
+    shared : Shared or None
     """
 
     R: FloatArray
     t: FloatArray
-    v: FloatArray
-    groups: list[IntArray]
-    sums: list[FloatArray]
+    shared: Shared | None
 
     @classmethod
     def of(cls, R: FloatArray, t: FloatArray, penalties: Sequence[FloatArray]) -> "FewRows":
-        """Sum over the groups of the positive penalties."""
+        """Reduce once if the positive penalties are multiples of each other on all but few columns."""
         positive = np.array([v for v in penalties if np.all(v > 0)])
         if len(positive) < 2:
-            return cls(R, t, np.zeros(R.shape[1]), [], [])
-        v, ratios = positive[0], np.round(positive / positive[0], 12)
-        distinct, group_of = np.unique(ratios, axis=1, return_inverse=True)
-        if distinct.shape[1] > len(positive):
-            return cls(R, t, v, [], [])
-        groups = [np.flatnonzero(group_of.ravel() == g) for g in range(distinct.shape[1])]
-        halves = [R[:, g] / np.sqrt(v[g]) for g in groups]
-        return cls(R, t, v, groups, [half @ half.T for half in halves])
+            return cls(R, t, None)
+        v = positive[0]
+        group_of = np.unique(np.round(positive / v, 12), axis=1, return_inverse=True)[1].ravel()
+        is_other = group_of == np.bincount(group_of).argmax()
+        few, others = np.flatnonzero(~is_other), np.flatnonzero(is_other)
+        if len(few) > FEW * len(R):
+            return cls(R, t, None)
+        M = R / np.sqrt(v)
+        base = Tridiagonal.of(M @ M.T)
+        return cls(R, t, Shared(v, few, others, base, np.ascontiguousarray(base.turned(M[:, few].T).T)))
 
-    def gram(self, M: FloatArray, v: FloatArray) -> FloatArray:
+    def reduced(self, M: FloatArray, v: FloatArray) -> Tridiagonal | Changed:
         """M M' with M = R diag(v)^-1/2, for one of the penalties."""
-        if not self.groups:
-            return M @ M.T
-        total = np.zeros((len(M), len(M)))
-        for g, part in zip(self.groups, self.sums, strict=True):
-            total += part * (self.v[g[0]] / v[g[0]])
-        return total
+        if self.shared is None:
+            return Tridiagonal.of(M @ M.T)
+        ratios, shared = v / self.shared.v, self.shared
+        c = float(ratios[shared.others[0]])
+        D = c / ratios[shared.few] - 1.0
+        return Changed(shared.base, shared.S, D, c) if D.any() or c != 1.0 else shared.base
 
 
 @dataclass(frozen=True)
@@ -145,7 +239,7 @@ class RidgeProblem:
         H_ff^+ and H_ff^+ H_fk.
     M, t : arrays of shape (n, len(k)) and (n,), optional
         Of the rows, if they are fewer than the columns.
-    reduced : Tridiagonal
+    reduced : Tridiagonal or Changed
         That of M M', or of G.
 
     Examples
@@ -166,7 +260,7 @@ class RidgeProblem:
     response: FloatArray
     M: FloatArray | None
     t: FloatArray | None
-    reduced: Tridiagonal
+    reduced: Tridiagonal | Changed
 
     @classmethod
     def of(cls, H: FloatArray, b: FloatArray, v: FloatArray, rows: FewRows | None = None) -> "RidgeProblem":
@@ -178,7 +272,7 @@ class RidgeProblem:
         response = inverse @ H[np.ix_(f, k)]
         if rows is not None and len(f) == 0:
             M = rows.R * unit
-            return cls(H, b, v, k, f, unit, inverse, response, M, rows.t, Tridiagonal.of(rows.gram(M, v)))
+            return cls(H, b, v, k, f, unit, inverse, response, M, rows.t, rows.reduced(M, v))
         G = (H[np.ix_(k, k)] - H[np.ix_(k, f)] @ response if len(f) else H) * unit
         G *= unit[:, None]
         return cls(H, b, v, k, f, unit, inverse, response, None, None, Tridiagonal.of(G))

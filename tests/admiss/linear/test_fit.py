@@ -7,7 +7,7 @@ from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
 from admiss.linear.design import DesignOptions, fit_design
-from admiss.linear.squared import WeightedRows, eliminate, moments_of, shift_of
+from admiss.linear.squared import Training, TrainingRows, WeightedRows, eliminate, moments_of, shift_of
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive()]
 
@@ -94,6 +94,19 @@ def test_the_quadratic_of_moments_has_the_risk_of_least_squares(make_rows, cente
         risk = s[rest] @ (y[rest] - A @ w) ** 2 / s[rest].sum()
         v = np.linalg.lstsq(quadratic.H, quadratic.b, rcond=None)[0]
         assert quadratic.rho - quadratic.b @ v + v @ quadratic.H @ v / 2 == pytest.approx(risk, rel=1e-4)
+
+
+@pytest.mark.parametrize("adaptivity", [Affine(), FullyAdaptive()], ids=str)
+def test_gradient_and_curvatures_of_few_rows_are_those_of_their_moments(make_rows, adaptivity):
+    X, y = make_rows(n=30, d=7)
+    rows = TrainingRows(X + 10.0, y - 1e3, np.random.default_rng(0).uniform(0.5, 2, size=30))
+    design = rows.design(adaptivity, DesignOptions())
+    assert len(design.pairs) > rows.n_rows
+    columns = rows.columns(design, 2.0)
+    found, expected = rows.at_zero(columns, design.free), Training.at_zero(rows, columns, design.free)
+    assert all(np.any(part != 0) for part in expected)
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=0, atol=1e-12 * np.abs(other).max())
 
 
 def test_fit_holds_no_copy_of_the_features():

@@ -103,10 +103,12 @@ def test_rows_instead_of_second_moments(kind):
     t = np.random.default_rng(1).normal(size=25)
     b = np.sqrt(2.0 / len(A)) * A.T @ t
     lambdas = balanced(H, v) * np.geomspace(1e2, 1e-6, 30)
-    penalties = [v, v * np.where(np.arange(80) < 20, 1.0, 4.0), v * np.random.default_rng(0).uniform(0.5, 2.0, 80)]
-    for shared in (penalties[:1], penalties[:2], penalties):
-        rows = FewRows.of(A * np.sqrt(2.0 / len(A)), t, shared)
-        for own in shared:
+    several = [v * np.where(np.arange(80) < 3, 1.0, factor) for factor in (1.0, 4.0, 0.1, 1e3)] + [7.0 * v]
+    every = [v, v * np.random.default_rng(0).uniform(0.5, 2.0, 80)]
+    for penalties, is_shared in ((several[:1], False), (several[:2], True), (several, True), (every, False)):
+        rows = FewRows.of(A * np.sqrt(2.0 / len(A)), t, penalties)
+        assert (rows.shared is not None) == (is_shared and bool(np.all(v > 0)))
+        for own in penalties:
             path = RidgeProblem.of(H, b, own, rows).path(lambdas)
             residuals = b - path.w @ H - lambdas[:, None] * own * path.w
             assert np.abs(residuals).max() <= 2e-12 * np.abs(b).max()
