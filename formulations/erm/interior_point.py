@@ -158,7 +158,8 @@ class _Problem:
         solution = InteriorPath(np.zeros((len(lambdas), p)), np.zeros((len(lambdas), n)), np.full(len(lambdas), np.inf))
         number = np.arange(len(lambdas))
         for _ in range(MAX_STEPS):
-            violation = own.violation(point, scale)
+            with np.errstate(invalid="ignore", over="ignore"):
+                violation = own.violation(point, scale)
             before = solution.violation[number]
             better = violation < before
             chosen = number[better]
@@ -169,7 +170,9 @@ class _Problem:
                 break
             own, point = own.some(left), point.some(left)
             number, scale = number[left], scale[left]
-            point = own.step(point)
+            # A step beyond the range of doubles has the violation nan: that lambda ends with its best point.
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                point = own.step(point)
         return solution
 
     def some(self, rows: BoolArray) -> "_Problem":

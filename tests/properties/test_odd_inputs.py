@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from admiss import (
     AdaptiveClassifier,
@@ -125,9 +126,13 @@ def check_rows(entry: Entry, seeds: Any) -> None:
     for seed in seeds:
         rows = random_rows(seed, classes, wild=bool(seed % 2))
         s = rows.s if takes_weights(entry.model) else None
+        y = rows.y
         must_fit = rows.are_enough(classes) and not _is_far_from_zero(entry.model, rows)
+        if get_tags(entry.model).target_tags.positive_only and rows.tame:
+            y = np.abs(y)
+            must_fit &= bool(np.all(y > 0))
         try:
-            check_input(clone(entry.model), rows.X, rows.y, s, rows.test, must_fit)
+            check_input(clone(entry.model), rows.X, y, s, rows.test, must_fit)
         except Broken as error:
             failed[seed] = str(error)
     assert_none(failed)
