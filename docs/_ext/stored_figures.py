@@ -22,6 +22,8 @@ from stored_results import Row, StoredTable, kept, stored_rows
 
 from admiss.drawing import BLUE, GREEN, GRID, ORANGE, PURPLE
 
+# Inches of a panel: two fill the column of a page.
+WIDTH = 3.7
 STYLES = [(BLUE, "o"), (ORANGE, "s"), (GREEN, "D"), (PURPLE, "^")]
 
 
@@ -43,7 +45,7 @@ class StoredFigure(StoredTable):
 
 def drawn(rows: list[Row], x: list[str], y: list[str], unit: str) -> str:
     """The figure as SVG."""
-    figure = Figure(figsize=(4.2 * len(x), 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH * len(x), 3.6), layout="constrained")
     panels = figure.subplots(1, len(x), sharey=True, squeeze=False)[0]
     for panel, across in zip(panels, x, strict=True):
         for (colour, marker), column in zip(STYLES, y, strict=False):
@@ -54,13 +56,17 @@ def drawn(rows: list[Row], x: list[str], y: list[str], unit: str) -> str:
                 raise ValueError(f"no row has numbers in {across!r} and {name!r}.")
             panel.plot(*zip(*shown, strict=True), marker, color=colour, label=heading or name, alpha=0.7, markersize=5)
         panel.set(xscale="log", yscale="log", xlabel=across)
+        panel.xaxis.set_minor_formatter("")
         panel.grid(color=GRID)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel(unit)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(y), frameon=False)
     file = io.StringIO()
     figure.savefig(file, format="svg", transparent=True)
-    return file.getvalue()[file.getvalue().index("<svg") :]
+    content = file.getvalue()[file.getvalue().index("<svg") :]
+    # text and axes have the colour of the page's text, light or dark
+    content = content.replace("#000000", "currentColor")
+    return content.replace("<svg ", '<svg style="max-width: 100%; height: auto; fill: currentColor" ', 1)
 
 
 def number(cell: str) -> float | None:
